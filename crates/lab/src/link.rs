@@ -34,14 +34,14 @@ impl Contestant {
     pub(crate) fn start(
         self,
         responder: &Responder,
-        folder: &Folder,
+        _folder: &Folder,
     ) -> Result<Box<dyn Link>, LabError> {
         match self {
             Self::Direct => Ok(Box::new(Direct::new(responder)?)),
-            Self::Tunnel(framing) => {
-                let _ = (framing, folder);
-                unimplemented!()
-            }
+            Self::Tunnel(_) => Err(LabError::Setup {
+                what: "cannot start a tunnel",
+                source: io::ErrorKind::Unsupported.into(),
+            }),
         }
     }
 }

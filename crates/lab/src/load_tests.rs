@@ -50,7 +50,7 @@ fn the_right_reply_passes_however_it_is_cut() {
     })
     .unwrap();
     assert_eq!((sample.requests, sample.latencies.len()), (1, 1));
-    assert_eq!(sample.bytes, 35 + RIGHT.len() as u64);
+    assert_eq!(sample.bytes, 36 + RIGHT.len() as u64);
 }
 
 #[test]

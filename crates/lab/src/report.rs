@@ -253,7 +253,7 @@ fn verdict(measurement: &Measurement) -> String {
                 _ => ", ",
             });
             let bytes = if index == 0 { " the bytes of adaptive" } else { "" };
-            write!(text, "{} times{bytes} at {}", factor(*times), people(*clients))
+            write!(text, "{} times{bytes} at {}", factor(*times), count(*clients, "client"))
                 .expect("writing to a string cannot fail");
         }
         text
@@ -299,7 +299,7 @@ fn beside_direct(measurement: &Measurement, clients: usize) -> Option<String> {
         let operations = factor(tunnel.operations / direct.operations);
         let bytes = factor(tunnel.wire / direct.wire);
         text.push_str(&if text.is_empty() {
-            let people = people(clients);
+            let people = count(clients, "client");
             format!(
                 "at {people} {name} does {operations} times the operations of direct \
                  connections on {bytes} times their bytes"
@@ -311,34 +311,26 @@ fn beside_direct(measurement: &Measurement, clients: usize) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-fn people(clients: usize) -> String {
-    if clients == 1 { "1 client".to_owned() } else { format!("{clients} clients") }
-}
-
 /// A ratio in two or three digits.
 fn factor(ratio: f64) -> String {
     if ratio < 1.995 { format!("{ratio:.2}") } else { format!("{ratio:.1}") }
 }
 
 fn notes(options: &Options, measurement: &Measurement, processors: usize) -> Vec<String> {
-    let bytes =
-        if options.size == 1 { "1 byte".to_owned() } else { format!("{} bytes", options.size) };
+    let times = if options.rounds == 1 {
+        format!("once for {} s", options.seconds)
+    } else {
+        format!(
+            "medians of {} rounds of {} s, spread is (largest - smallest) / median of ops/s",
+            options.rounds, options.seconds
+        )
+    };
     let mut notes = vec![
         format!(
-            "Measured: {} with values of {bytes}, {} under way for each client, medians of {} of \
-             {} s; spread is (largest - smallest) / median of ops/s.",
+            "Measured: {} with values of {}, {} under way for each client, {times}.",
             options.command.name(),
-            if options.pipeline == 1 {
-                "1 request".to_owned()
-            } else {
-                format!("{} requests", options.pipeline)
-            },
-            if options.rounds == 1 {
-                "1 round".to_owned()
-            } else {
-                format!("{} rounds", options.rounds)
-            },
-            options.seconds,
+            count(options.size, "byte"),
+            count(options.pipeline, "request"),
         ),
         format!(
             "An embedded responder answers. It, the load and both daemons share this machine's \
@@ -357,6 +349,11 @@ fn notes(options: &Options, measurement: &Measurement, processors: usize) -> Vec
         notes.insert(0, format!("Interrupted: {measured} of {planned} measurements were made."));
     }
     notes
+}
+
+/// A number with its noun.
+fn count(number: usize, noun: &str) -> String {
+    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }
 
 /// Appends a paragraph in lines of at most [`WIDTH`] columns.

@@ -42,21 +42,21 @@ fn whole() -> Measurement {
 #[test]
 fn the_table_aligns_and_the_verdict_follows_from_it() {
     let expected = "\
-link      clients   ops/s    spread      p50      p99  wire B/req  padding
-direct          1  20,500     4.9 %    49 µs    98 µs         178        -
-adaptive        1   9,500    10.5 %   105 µs   211 µs         190    0.0 %
-padded          1   8,000     0.0 %   125 µs   250 µs       2,166   90.5 %
+link      clients   ops/s    spread     p50      p99  wire B/req  padding
+direct          1  20,500     4.9 %   49 µs    98 µs         178        -
+adaptive        1   9,500    10.5 %  105 µs   211 µs         190    0.0 %
+padded          1   8,000     0.0 %  125 µs   250 µs       2,166   90.5 %
 
-direct         50  92,000    17.4 %   543 µs  1.09 ms         180        -
-adaptive       50  84,000     9.5 %   595 µs  1.19 ms          84    0.0 %
-padded         50  75,000  1346.7 %   667 µs  1.33 ms         260   54.2 %
+direct         50  92,000    17.4 %  543 µs  1.09 ms         180        -
+adaptive       50  84,000     9.5 %  595 µs  1.19 ms          84    0.0 %
+padded         50  75,000  1346.7 %  667 µs  1.33 ms         260   54.2 %
 
 Padding costs you 11.4 times the bytes of adaptive at 1 client and 3.1 times at 50 clients; at
 50 clients adaptive does 0.91 times the operations of direct connections on 0.47 times their
 bytes, padded 0.82 times on 1.44 times.
 
 Measured: GET with values of 3 bytes, 1 request under way for each client, medians of 3 rounds
-of 2 s; spread is (largest - smallest) / median of ops/s.
+of 2 s, spread is (largest - smallest) / median of ops/s.
 ";
     let text = text(&Options::default(), &whole());
     assert_eq!(text.get(..expected.len()), Some(expected), "{text}");

@@ -59,7 +59,7 @@ pub(crate) fn measure(options: &Options) -> Result<Measurement, LabError> {
     let workload = Workload::new(options.command, options.size);
     let mut measurement = Measurement { rows: rows(options), interrupted: false };
     let bar = progress_bar(measurement.rows.len() * options.rounds);
-    let run = Run { options, folder, responder, workload };
+    let run = Run { options, responder, folder, workload };
     let result = run.rounds(&mut measurement, &bar);
     bar.finish_and_clear();
     result.map(|()| measurement)
@@ -90,8 +90,9 @@ fn progress_bar(steps: usize) -> ProgressBar {
 
 struct Run<'a> {
     options: &'a Options,
-    folder: Folder,
+    /// Before the folder: it goes first, and its socket lies in there.
     responder: Responder,
+    folder: Folder,
     workload: Workload,
 }
 

@@ -34,8 +34,8 @@ fn direct_connections_are_measured_from_end_to_end() {
             let raw = &row["rounds"][1];
             let requests = raw["requests"].as_u64().unwrap();
             let per_request = match command {
-                Command::Get => 35 + 9,
-                Command::Set => 44 + 5,
+                Command::Get => 36 + 9,
+                Command::Set => 45 + 5,
             };
             assert_eq!(raw["application_bytes"].as_u64().unwrap(), requests * per_request);
         }

@@ -120,8 +120,8 @@ impl Replied {
 
 /// The accepting side, having read the first message up to its padding.
 ///
-/// What it has read may be a repetition: only a first record proves that the peer holds the key now,
-/// see [`Unconfirmed`](crate::Unconfirmed).
+/// What it has read may be a repetition: only a first record proves that the peer holds the key
+/// now, see [`Unconfirmed`](crate::Unconfirmed).
 pub struct Responder {
     noise: HandshakeState,
     mark: [u8; MARK],

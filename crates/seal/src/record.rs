@@ -21,8 +21,8 @@ use crate::geometry::{
 use crate::keys::expand_secret;
 use crate::provider::{Active, NONCE, Provider};
 
-/// Most records of one direction of a carrier: 2^40, at 16 KiB each 16 PiB. At the bound sealing and
-/// opening are refused. Carriers are replaced for age long before; the bound keeps the counter far
+/// Most records of one direction of a carrier: 2^40, at 16 KiB each 16 PiB. At the bound sealing
+/// and opening are refused. Carriers are replaced for age long before; the bound keeps the counter far
 /// from its end. (PROTOCOL 2.3)
 pub const RECORDS_MAX: u64 = 1 << 40;
 

@@ -187,7 +187,11 @@ proptest! {
 
     /// A record handed over with more or fewer bytes than it has.
     #[test]
-    fn a_record_of_the_wrong_extent(framing in framings(), size in 1..2000_usize, len in 0..2100_usize) {
+    fn a_record_of_the_wrong_extent(
+        framing in framings(),
+        size in 1..2000_usize,
+        len in 0..2100_usize,
+    ) {
         let texts = texts(framing, &[size]);
         let mut record = records(framing, &texts).concat();
         prop_assume!(len != record.len());

@@ -50,6 +50,9 @@ impl Ring {
     /// Keeps a frame. The caller has seen that it fits.
     pub(crate) fn push(&mut self, frame: &[u8]) {
         debug_assert!(frame.len() <= self.left(), "the ring's bound is kept by its caller");
+        if frame.is_empty() {
+            return;
+        }
         if self.len + frame.len() > self.bytes.len() {
             self.grow(self.len + frame.len());
         }

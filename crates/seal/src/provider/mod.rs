@@ -72,5 +72,6 @@ pub(crate) trait Provider: 'static {
     ) -> Result<Zeroizing<[u8; 32]>, SealError>;
 }
 
-#[cfg(all(test, feature = "aws-lc"))]
+#[cfg(test)]
+#[cfg(feature = "aws-lc")]
 mod tests;

@@ -264,7 +264,7 @@ pub(crate) fn to_hex(bytes: &[u8]) -> String {
 }
 
 pub(crate) fn from_hex(text: &str) -> Vec<u8> {
-    let digits: Vec<u8> = text.bytes().map(|digit| hex_digit(digit)).collect();
+    let digits: Vec<u8> = text.bytes().map(hex_digit).collect();
     digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect()
 }
 
