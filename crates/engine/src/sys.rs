@@ -6,6 +6,8 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use sleeve_session::PathSample;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
 
 /// What the kernel counted for a TCP connection, both directions of this end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -72,4 +74,29 @@ pub(crate) fn inherited(fd: RawFd) -> io::Result<OwnedFd> {
     // SAFETY: the descriptor is open, and the service manager passed it to this process; the
     // caller takes each of them once.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Makes a listener's connections readable only when that many bytes have come, or the end.
+/// Accepted sockets inherit it.
+pub(crate) fn set_receive_low_water(fd: impl AsFd, bytes: u16) -> io::Result<()> {
+    let value = libc::c_int::from(bytes);
+    let len = libc::socklen_t::try_from(size_of::<libc::c_int>()).unwrap_or(4);
+    // SAFETY: `value` is readable for `len` bytes.
+    let status = unsafe {
+        libc::setsockopt(
+            fd.as_fd().as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_RCVLOWAT,
+            (&raw const value).cast(),
+            len,
+        )
+    };
+    if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Registers a descriptor with the runtime of this thread.
+pub(crate) fn watch(fd: OwnedFd, interest: Interest) -> io::Result<AsyncFd<OwnedFd>> {
+    // SAFETY: an `OwnedFd` always gives the same descriptor, and keeps it open for as long as it
+    // lives; nothing here takes it out of the registration without ending that first.
+    unsafe { AsyncFd::register_with_interest(fd, interest) }.map_err(|e| e.into_parts().1)
 }

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::io;
 
+use sleeve_engine::EngineError;
+
 /// Why a measurement could not be made. The text is one sentence for the operator.
 #[derive(Debug)]
 pub enum LabError {
@@ -27,6 +29,8 @@ pub enum LabError {
         /// What the system said.
         source: io::Error,
     },
+    /// A daemon could not be started.
+    Daemon(EngineError),
     /// A client got other bytes than those that belong to its request.
     WrongReply {
         /// The link that was measured.
@@ -67,6 +71,7 @@ impl fmt::Display for LabError {
                  hard limit (ulimit -Hn) or take fewer clients"
             ),
             Self::Setup { what, source } => write!(f, "{what}: {source}"),
+            Self::Daemon(error) => write!(f, "cannot start a daemon of the lab: {error}"),
             Self::WrongReply { link, expected, got } => write!(
                 f,
                 "a client of the link `{link}` got a wrong reply, \"{got}\" in place of \
@@ -97,6 +102,7 @@ impl std::error::Error for LabError {
             Self::Setup { source, .. } | Self::Load { source, .. } | Self::Output(source) => {
                 Some(source)
             }
+            Self::Daemon(error) => Some(error),
             Self::Option { .. }
             | Self::Descriptors { .. }
             | Self::WrongReply { .. }

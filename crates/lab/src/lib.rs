@@ -14,8 +14,8 @@
 //! All of it shares the processors of one machine, and the report says so. It emulates no
 //! network, and it needs neither a Redis nor root.
 //!
-//! Reading order: [`Options`], `rounds` (the order of a run), `link` (what is measured), `load`
-//! and `responder` (the two ends), `report`.
+//! Reading order: [`Options`], `rounds` (the order of a run), `link` and `pair` (what is
+//! measured), `load` and `responder` (the two ends), `report`.
 #![forbid(unsafe_code)]
 
 mod error;
@@ -23,6 +23,7 @@ mod folder;
 mod link;
 mod load;
 mod options;
+mod pair;
 mod report;
 mod resp;
 mod responder;

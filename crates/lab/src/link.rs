@@ -7,6 +7,7 @@ use sleeve_wire::Framing;
 use crate::LabError;
 use crate::folder::Folder;
 use crate::load::Clients;
+use crate::pair::Pair;
 use crate::responder::Responder;
 use crate::socket::Endpoint;
 use crate::tcp::Diagnostics;
@@ -34,14 +35,11 @@ impl Contestant {
     pub(crate) fn start(
         self,
         responder: &Responder,
-        _folder: &Folder,
+        folder: &Folder,
     ) -> Result<Box<dyn Link>, LabError> {
         match self {
             Self::Direct => Ok(Box::new(Direct::new(responder)?)),
-            Self::Tunnel(_) => Err(LabError::Setup {
-                what: "cannot start a tunnel",
-                source: io::ErrorKind::Unsupported.into(),
-            }),
+            Self::Tunnel(framing) => Ok(Box::new(Pair::start(framing, responder, folder)?)),
         }
     }
 }

@@ -13,7 +13,10 @@ use rustix::net::{
 };
 
 /// Most payload bytes of a segment on Ethernet: 1500 less IPv4's 20 and TCP's 32 bytes.
-pub(crate) const SEGMENT: u64 = 1448;
+const SEGMENT: u64 = 1448;
+/// The `TCP_MAXSEG` that makes loopback's segments as large: it counts the 12 bytes of the time
+/// stamps in.
+pub(crate) const TCP_MAXSEG: u16 = 1460;
 /// Bytes of the headers of a segment: IPv4 without options 20, TCP with time stamps 32.
 pub(crate) const HEADERS: u64 = 52;
 

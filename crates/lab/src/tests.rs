@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use serde_json::Value;
+use sleeve_wire::Framing;
 
 use super::*;
 
@@ -40,6 +41,34 @@ fn direct_connections_are_measured_from_end_to_end() {
             assert_eq!(raw["application_bytes"].as_u64().unwrap(), requests * per_request);
         }
     }
+}
+
+/// One request under way: nothing can share its record, so the price of padding is whole records.
+#[test]
+fn tunnels_are_measured_from_end_to_end() {
+    let framings = vec![Framing::Adaptive, Framing::Padded];
+    let report = run_json(&Options { framings, ..short() });
+    let rows = report["rows"].as_array().unwrap();
+    let named = |row: &&Value, link| row["link"] == link && row["clients"] == 1;
+    let raw = |link| &rows.iter().find(|row| named(row, link)).unwrap()["rounds"][0];
+    let per_request = |link, figure: &str| {
+        let raw = raw(link);
+        raw[figure].as_f64().unwrap() / raw["requests"].as_f64().unwrap()
+    };
+    assert_eq!(rows.len(), 6);
+    let (adaptive, padded) = ("adaptive", "padded");
+    assert!(per_request(padded, "wire_bytes") > 2.0 * 1024.0, "{report}");
+    assert!(per_request(padded, "record_bytes") >= 2.0 * 1024.0, "{report}");
+    assert!(per_request(padded, "padding_bytes") > 1800.0, "{report}");
+    assert!(per_request(adaptive, "wire_bytes") < 300.0, "{report}");
+    assert_eq!(per_request(adaptive, "padding_bytes"), 0.0);
+    for link in [adaptive, padded] {
+        // What the daemons say they sent is what the kernel says.
+        assert!(per_request(link, "wire_bytes") > per_request(link, "record_bytes"), "{report}");
+        assert!(per_request(link, "records") >= 1.9, "{report}");
+        assert!(per_request(link, "segments") >= 1.9, "{report}");
+    }
+    assert!(report["verdict"].as_str().unwrap().starts_with("Padding costs you "), "{report}");
 }
 
 #[test]

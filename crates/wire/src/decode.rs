@@ -116,12 +116,12 @@ fn carrier_frame(kind: u8, body: &[u8]) -> Decoded<'_> {
 fn long_data(body: &[u8]) -> Decoded<'_> {
     let (id, rest) = id(body)?;
     let (len, rest) = take(rest)?;
-    // Lengths of 1 to 128 have the short form, and an empty frame would be work for nothing.
-    let len = usize::try_from(len).map_err(|_| WireError::Truncated)?;
-    if len <= SHORT_DATA_MAX {
-        return Err(WireError::NotMinimal);
+    match usize::try_from(len).map_err(|_| WireError::Truncated)? {
+        // An empty frame would be work for nothing.
+        0 => Err(WireError::OutOfRange),
+        1..=SHORT_DATA_MAX => Err(WireError::NotMinimal),
+        len => data(id, len, rest),
     }
-    data(id, len, rest)
 }
 
 fn data(id: StreamId, len: usize, rest: &[u8]) -> Decoded<'_> {

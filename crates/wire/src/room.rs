@@ -9,6 +9,8 @@ use crate::{Frame, StreamId};
 
 /// Most bytes of a DATA frame whose length is part of its first byte.
 pub const SHORT_DATA_MAX: usize = 128;
+/// Most bytes of a longer one: its length takes two bytes. No record holds that many.
+const LONG_DATA_MAX: usize = (1 << 14) - 1;
 
 /// The free part of an open record's plaintext. Frames are appended or not at all: a frame that
 /// does not fit leaves the room as it was.
@@ -44,9 +46,14 @@ impl<'a> Room<'a> {
         self.buffer.get(..self.used).unwrap_or_default()
     }
 
-    /// Appends a frame; the bytes it was written as, or `None` if it does not fit.
+    /// Appends a frame; the bytes it was written as, or `None` if it does not fit. A frame that
+    /// no [`Decoder`](crate::Decoder) would take (empty data, a zero where one is not allowed, a
+    /// number over [`VARINT_MAX`](crate::VARINT_MAX)) does not fit anywhere.
     pub fn put(&mut self, frame: &Frame<'_>) -> Option<&[u8]> {
         if let Frame::Data { id, bytes } = frame {
+            if bytes.len() > self.data_max(*id) {
+                return None;
+            }
             return self.put_data(*id, bytes.len(), |room| {
                 room.copy_from_slice(bytes);
                 bytes.len()
@@ -63,7 +70,11 @@ impl<'a> Room<'a> {
     #[must_use]
     pub fn data_max(&self, id: StreamId) -> usize {
         let left = self.left().saturating_sub(1 + varint_len(u64::from(id.0)));
-        if left > SHORT_DATA_MAX + 2 { left - 2 } else { left.min(SHORT_DATA_MAX) }
+        if left > SHORT_DATA_MAX + 2 {
+            (left - 2).min(LONG_DATA_MAX)
+        } else {
+            left.min(SHORT_DATA_MAX)
+        }
     }
 
     /// Appends a DATA frame of at most `max` bytes whose bytes `fill` writes in place (a socket
@@ -122,6 +133,10 @@ impl Writer<'_> {
         Some(())
     }
 
+    fn positive(&mut self, value: u64) -> Option<()> {
+        if value == 0 { None } else { self.number(value) }
+    }
+
     fn id(&mut self, id: StreamId) -> Option<()> {
         self.number(u64::from(id.0))
     }
@@ -140,11 +155,8 @@ impl Writer<'_> {
 
 fn encode(out: &mut Writer<'_>, frame: &Frame<'_>) -> Option<()> {
     match *frame {
-        Frame::Data { id, bytes } => {
-            out.simple(DATA, id)?;
-            out.number(u64::try_from(bytes.len()).ok()?)?;
-            out.bytes(bytes)
-        }
+        // Written by `put_data`, which knows both forms.
+        Frame::Data { .. } => None,
         Frame::Open { id, service } => {
             out.simple(OPEN, id)?;
             out.number(u64::from(service))
@@ -157,7 +169,7 @@ fn encode(out: &mut Writer<'_>, frame: &Frame<'_>) -> Option<()> {
         }
         Frame::Credit { id, increment } => {
             out.simple(CREDIT, id)?;
-            out.number(increment.0)
+            out.positive(increment.0)
         }
         Frame::MaxStreams { limit } => {
             out.byte(MAX_STREAMS)?;
@@ -166,7 +178,7 @@ fn encode(out: &mut Writer<'_>, frame: &Frame<'_>) -> Option<()> {
         Frame::Closed { id } => out.simple(CLOSED, id),
         Frame::Ack { bytes } => {
             out.byte(ACK)?;
-            out.number(bytes)
+            out.positive(bytes)
         }
         Frame::Ping { token } => {
             out.byte(PING)?;
