@@ -39,6 +39,11 @@ pub enum ConfigError {
         /// The listener that a connection to it reaches.
         listen: Address,
     },
+    /// The sealed connection would run over something else than TCP.
+    NotTcp {
+        /// A client's server, or where a server listens.
+        address: Address,
+    },
     /// A server that agrees to no framing mode.
     NoFraming,
     /// A setting is outside of its bounds.
@@ -121,6 +126,11 @@ impl fmt::Display for ConfigError {
                 "{address} is this end's own listener (--listen {listen}), so that each \
                  connection would open another one: change the one or the other"
             ),
+            Self::NotTcp { address } => write!(
+                f,
+                "{address} cannot carry the sealed connection, which runs over TCP: write \
+                 host:port"
+            ),
             Self::NoFraming => {
                 f.write_str("no framing mode is agreed to: add --framing adaptive,padded")
             }
@@ -201,6 +211,7 @@ impl ConfigError {
             | Self::DialsSystemd { .. }
             | Self::DialsPortZero { .. }
             | Self::DialsItself { .. }
+            | Self::NotTcp { .. }
             | Self::NoFraming
             | Self::Setting(_)
             | Self::NoKey
@@ -233,6 +244,7 @@ mod tests {
             ConfigError::NoServer,
             ConfigError::DialsSystemd { address: address.clone() },
             ConfigError::DialsPortZero { address: address.clone() },
+            ConfigError::NotTcp { address: address.clone() },
             ConfigError::DialsItself { address: address.clone(), listen: address },
             ConfigError::NoFraming,
             ConfigError::Setting(SettingError::Bounds { setting: Setting::Drain }),

@@ -1,11 +1,10 @@
 //! Key files: the only thing that this crate reads.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Read as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FileType, Mode, OFlags};
-use rustix::io::Errno;
 use sleeve_seal::{Key, KeyError};
 use zeroize::Zeroizing;
 
@@ -62,13 +61,11 @@ pub(crate) fn check_count(keys: usize) -> Result<(), ConfigError> {
 }
 
 fn load(path: &Path, permitted: u32) -> Result<Key, ConfigError> {
-    let mut file = open(path)?;
-    // Asked of the open file, not of the path: the path may name another one by then.
-    let status = rustix::fs::fstat(&file).map_err(|errno| unreadable(path, errno.into()))?;
-    if FileType::from_raw_mode(status.st_mode) != FileType::RegularFile {
-        return Err(ConfigError::KeyNotRegular { path: path.to_owned() });
-    }
-    let mode = Mode::from_raw_mode(status.st_mode).bits();
+    // Asked before it is opened, because to open a FIFO is to wait, and a device may act on it;
+    // and asked again of the open file, because the name may stand for another one by then.
+    regular(path, std::fs::metadata(path))?;
+    let mut file = File::open(path).map_err(|error| unreadable(path, &error))?;
+    let mode = regular(path, file.metadata())?.mode() & 0o7777;
     if mode & NOT_OWNER & !permitted != 0 {
         return Err(ConfigError::KeyExposed { path: path.to_owned(), mode });
     }
@@ -79,15 +76,11 @@ fn load(path: &Path, permitted: u32) -> Result<Key, ConfigError> {
     })
 }
 
-/// Opens without waiting: a FIFO without a writer would otherwise hold up the start for ever.
-fn open(path: &Path) -> Result<File, ConfigError> {
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
-    match rustix::fs::open(path, flags, Mode::empty()) {
-        Ok(descriptor) => Ok(File::from(descriptor)),
-        Err(Errno::NOENT) => Err(ConfigError::KeyMissing { path: path.to_owned() }),
-        // What the kernel says of a Unix socket.
-        Err(Errno::NXIO) => Err(ConfigError::KeyNotRegular { path: path.to_owned() }),
-        Err(errno) => Err(unreadable(path, errno.into())),
+fn regular(path: &Path, metadata: io::Result<Metadata>) -> Result<Metadata, ConfigError> {
+    match metadata {
+        Ok(metadata) if metadata.is_file() => Ok(metadata),
+        Ok(_) => Err(ConfigError::KeyNotRegular { path: path.to_owned() }),
+        Err(error) => Err(unreadable(path, &error)),
     }
 }
 
@@ -100,7 +93,7 @@ fn read(file: &mut File, path: &Path) -> Result<Zeroizing<Vec<u8>>, ConfigError>
             Ok(0) => break,
             Ok(count) => filled += count,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(unreadable(path, error)),
+            Err(error) => return Err(unreadable(path, &error)),
         }
     }
     if filled > KEY_FILE_MAX {
@@ -110,8 +103,12 @@ fn read(file: &mut File, path: &Path) -> Result<Zeroizing<Vec<u8>>, ConfigError>
     Ok(buffer)
 }
 
-fn unreadable(path: &Path, error: io::Error) -> ConfigError {
-    ConfigError::KeyUnreadable { path: path.to_owned(), kind: error.kind() }
+fn unreadable(path: &Path, error: &io::Error) -> ConfigError {
+    let path = path.to_owned();
+    match error.kind() == io::ErrorKind::NotFound {
+        true => ConfigError::KeyMissing { path },
+        false => ConfigError::KeyUnreadable { path, kind: error.kind() },
+    }
 }
 
 #[cfg(test)]

@@ -29,4 +29,7 @@ pub use address::{Address, AddressError, Host, UNIX_PATH_MAX};
 pub use error::ConfigError;
 pub use keys::{KEY_FILE_MAX, KEYS_MAX, load_keys};
 pub use plan::{ClientPlan, Common, Framings, Plan, ServerPlan};
-pub use setting::{Setting, SettingError, framing};
+pub use setting::{Setting, SettingError, count, duration, framing};
+
+pub use sleeve_seal::{Fingerprint, Key};
+pub use sleeve_wire::Framing;

@@ -31,7 +31,8 @@ fn arrives(listen: &Host, dialled: &Host, is_local: &dyn Fn(IpAddr) -> bool) -> 
     meanings(listen).into_iter().any(|own| {
         reached.iter().any(|to| match own {
             IpAddr::V4(own) if own.is_unspecified() => to.is_ipv4() && local(*to, is_local),
-            // A listener on [::] takes IPv4 too, unless the system says otherwise.
+            // The engine keeps [::] to IPv6, but most programs do not, and operators read it as
+            // all addresses: a plan that stands on the difference is refused.
             IpAddr::V6(own) if own.is_unspecified() => local(*to, is_local),
             IpAddr::V4(_) | IpAddr::V6(_) => own == effective(*to),
         })

@@ -106,6 +106,15 @@ impl Default for Framings {
 }
 
 impl Plan {
+    /// Its keys.
+    #[must_use]
+    pub fn keys(&self) -> &[Key] {
+        match self {
+            Self::Client(plan) => &plan.keys,
+            Self::Server(plan) => &plan.keys,
+        }
+    }
+
     /// Whether the plan can be carried out, as far as that can be said without opening a socket.
     ///
     /// `is_local` tells whether an address belongs to this machine. It is an argument because the
@@ -114,14 +123,17 @@ impl Plan {
     /// # Errors
     /// The first fault that is found.
     pub fn check(&self, is_local: impl Fn(IpAddr) -> bool) -> Result<(), ConfigError> {
-        let (listen, keys, common, dialled) = match self {
-            Self::Client(plan) => (&plan.listen, &plan.keys, &plan.common, plan.servers.as_slice()),
+        let (listen, dialled, common) = match self {
+            Self::Client(plan) => {
+                check_sealed(&plan.servers)?;
+                (&plan.listen, plan.servers.as_slice(), &plan.common)
+            }
             Self::Server(plan) => {
+                check_sealed(&plan.listen)?;
                 if !plan.framings.adaptive && !plan.framings.padded {
                     return Err(ConfigError::NoFraming);
                 }
-                let target = std::slice::from_ref(&plan.target);
-                (&plan.listen, &plan.keys, &plan.common, target)
+                (&plan.listen, std::slice::from_ref(&plan.target), &plan.common)
             }
         };
         check_listen(listen)?;
@@ -131,8 +143,20 @@ impl Plan {
         for address in dialled {
             check_dialled(address, listen, &is_local)?;
         }
-        check_count(keys.len())?;
+        check_count(self.keys().len())?;
         check_common(common)
+    }
+}
+
+/// What the two ends say to each other runs over TCP; a socket of systemd may be one.
+fn check_sealed(addresses: &[Address]) -> Result<(), ConfigError> {
+    let other = |address: &&Address| match address {
+        Address::Unix(_) | Address::Abstract(_) => true,
+        Address::Tcp { .. } | Address::Systemd(_) => false,
+    };
+    match addresses.iter().find(other) {
+        Some(address) => Err(ConfigError::NotTcp { address: address.clone() }),
+        None => Ok(()),
     }
 }
 

@@ -111,9 +111,20 @@ fn number(text: &str) -> Result<u64, SettingError> {
     Ok(text.parse().unwrap_or(u64::MAX))
 }
 
+/// A whole number; one that does not fit is as good as the largest one.
+///
+/// # Errors
+/// [`SettingError::NoNumber`] if the text is anything else.
+pub fn count(text: &str) -> Result<usize, SettingError> {
+    Ok(number(text)?.try_into().unwrap_or(usize::MAX))
+}
+
 /// A whole number and its unit: `500ms`, `5s`, `2m`. A number without a unit is refused, because
 /// other programs read it as seconds here and as milliseconds there.
-fn duration(text: &str) -> Result<Duration, SettingError> {
+///
+/// # Errors
+/// [`SettingError::NoDuration`] if the text is anything else.
+pub fn duration(text: &str) -> Result<Duration, SettingError> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (amount, unit) = text.split_at(digits);
     let milliseconds = match unit {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, sockopt};
 use sleeve_session::{Instant, Local, Opened, Pulled, Pushed};
@@ -299,8 +300,15 @@ impl Local for Plains {
         }
     }
 
-    fn is_dead(&mut self, id: StreamId) -> bool {
-        self.plain(id).is_none_or(|p| !matches!(sockopt::socket_error(&p.socket), Ok(Ok(()))))
+    fn is_dead(&mut self, id: StreamId, drained: bool) -> bool {
+        let Some(plain) = self.plain(id) else { return true };
+        if drained {
+            let mut asked = [PollFd::new(&plain.socket, PollFlags::empty())];
+            let _ = poll(&mut asked, Some(&Timespec::default()));
+            asked[0].revents().intersects(PollFlags::HUP | PollFlags::ERR)
+        } else {
+            !matches!(sockopt::socket_error(&plain.socket), Ok(Ok(())))
+        }
     }
 }
 

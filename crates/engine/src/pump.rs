@@ -287,10 +287,10 @@ impl Pump {
     fn tell(&mut self, id: StreamId, news: News, now: Instant) {
         match news {
             News::None => {}
-            News::Readable => self.tunnel.mark_readable(id),
+            News::Readable => self.tunnel.mark_readable(id, &mut self.plains),
             News::Writable => {
                 self.tunnel.handle_writable(id, &mut self.plains, now);
-                self.tunnel.mark_readable(id);
+                self.tunnel.mark_readable(id, &mut self.plains);
             }
             News::Connected => {
                 let session = self.tunnel.session_mut();

@@ -154,7 +154,9 @@ impl Batch {
             return Verdict::HoldUnsent;
         }
         // Rule A3: of the segments under way, the share (srtt - min) / srtt stands in queues.
-        let queueing = sample.round_trip_us.saturating_sub(sample.round_trip_min_us);
+        let known = sample.round_trip_min_us > 0;
+        let queueing =
+            if known { sample.round_trip_us.saturating_sub(sample.round_trip_min_us) } else { 0 };
         let queued = u64::from(sample.unacknowledged) * u64::from(queueing);
         let limit = match (self.framing, pressing) {
             (_, true) => 4,

@@ -69,7 +69,8 @@ impl Bucket {
         let new = now.since(self.filled_at).saturating_mul(self.per_second) / 1_000_000;
         if new > 0 {
             self.tokens = self.tokens.saturating_add(new).min(self.burst);
-            self.filled_at = now;
+            // What is left of a token is not lost.
+            self.filled_at = self.filled_at.plus(new * 1_000_000 / self.per_second);
         }
         let had = self.tokens > 0;
         self.tokens = self.tokens.saturating_sub(1);

@@ -4,9 +4,9 @@ use sleeve_wire::Credit;
 
 use crate::time::Instant;
 
-/// A stream that has shown to carry more than requests gets this much at once, so that a value
-/// of 64 KiB needs one round trip more than its own, not four.
-const FIRST_WINDOW: u64 = 64 * 1024;
+/// A stream that has shown to carry more than requests gets this much at once: values of 64 KiB
+/// and a few more in the pipeline then never wait for credit.
+const FIRST_WINDOW: u64 = 256 * 1024;
 /// Round trips are taken for at least this long: shorter ones cannot be told from the turns of
 /// an event loop.
 const ROUND_TRIP_MIN_US: u64 = 1_000;
@@ -141,7 +141,9 @@ impl Receiver {
         let amount = window.saturating_sub(outstanding);
         let remaining = self.granted.left_after(self.received);
         let untouched = self.granted.0 == pool.initial && self.received < pool.initial / 2;
-        if amount == 0 || untouched {
+        // A reader that takes byte after byte is not worth a frame for each.
+        let least = 1024.min(pool.initial / 4).max(1);
+        if amount < least || untouched {
             (0, Grant::None)
         } else if remaining < window / 4 {
             (amount, Grant::Now)

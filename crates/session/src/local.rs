@@ -62,6 +62,7 @@ pub trait Local {
     /// Lets go of a connection so that the application sees a reset.
     fn abort(&mut self, id: StreamId, reason: ResetReason);
 
-    /// Whether the connection died, asked when it cannot be read for lack of credit.
-    fn is_dead(&mut self, id: StreamId) -> bool;
+    /// Whether the connection died, asked when it is not read: for lack of credit, or because
+    /// it was read to its end (`drained`), when there is nothing left in it to be lost.
+    fn is_dead(&mut self, id: StreamId, drained: bool) -> bool;
 }

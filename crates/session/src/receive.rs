@@ -7,7 +7,7 @@ use crate::error::SessionError;
 use crate::local::{Local, Opened};
 use crate::num::wide;
 use crate::session::{Ended, Session};
-use crate::stream::{Half, Plain, Stream};
+use crate::stream::{Half, Owed, Plain, Stream};
 use crate::time::Instant;
 
 /// Acknowledgements wait this long for a record that goes out anyway.
@@ -63,13 +63,10 @@ impl Session {
     }
 
     fn count_reliable(&mut self, bytes: u64, now: Instant) -> Result<(), SessionError> {
-        if self.unconfirmed && self.settings.side == Side::Accepts {
-            return Err(SessionError::Protocol("frames before confirmation", StreamId(0)));
-        }
         self.received = self.received.checked_add(bytes).unwrap_or(Offset(self.received.0));
         self.unacknowledged += bytes;
         self.acknowledge_at.get_or_insert(now.plus(ACKNOWLEDGE_US));
-        self.urgent |= self.unacknowledged >= u64::from(self.peer.ring_max / 4);
+        self.urgent |= self.unacknowledged >= self.acknowledge_bytes();
         Ok(())
     }
 
@@ -80,9 +77,13 @@ impl Session {
         now: Instant,
     ) -> Result<(), SessionError> {
         if let Frame::Data { id, bytes } = frame {
+            // Without a confirmation no stream is open.
             return self.on_data(id, bytes, local, now);
         }
         self.end_of_input(local, now);
+        if self.awaits_confirmation() && frame != Frame::Confirm {
+            return Err(SessionError::Protocol("frames before confirmation", StreamId(0)));
+        }
         match frame {
             Frame::Data { .. } => Ok(()),
             Frame::Open { id, service } => self.on_open(id, service, local, now),
@@ -90,7 +91,7 @@ impl Session {
             Frame::Fin { id } => self.on_fin(id, local),
             Frame::Reset { id, reason } => self.on_reset(id, reason, local, now),
             Frame::Credit { id, increment } => self.on_credit(id, increment, now),
-            Frame::MaxStreams { limit } => self.on_max_streams(limit),
+            Frame::MaxStreams { limit } => self.on_max_streams(limit, now),
             Frame::Closed { id } => self.on_closed(id, local),
             Frame::Ack { bytes } => self.on_ack(bytes),
             Frame::Ping { token } => {
@@ -173,7 +174,11 @@ impl Session {
         if self.settings.side == Side::Accepts {
             return Err(SessionError::Protocol("acceptance by the dialling side", id));
         }
-        self.known("acceptance of a stream that is not open", id).map(|_| ())
+        let stream = self.known("acceptance of a stream that is not open", id)?;
+        if std::mem::replace(&mut stream.accepted, true) {
+            return Err(SessionError::Protocol("second acceptance", id));
+        }
+        Ok(())
     }
 
     fn on_data<L: Local>(
@@ -268,7 +273,10 @@ impl Session {
         Ok(())
     }
 
-    fn on_max_streams(&mut self, limit: u32) -> Result<(), SessionError> {
+    fn on_max_streams(&mut self, limit: u32, now: Instant) -> Result<(), SessionError> {
+        if !self.account.charge(now) {
+            return Err(SessionError::Calm);
+        }
         if self.settings.side == Side::Accepts || limit <= self.peer.max_streams {
             return Err(SessionError::Protocol("stream limit that does not rise", StreamId(0)));
         }
@@ -279,10 +287,9 @@ impl Session {
     fn on_closed<L: Local>(&mut self, id: StreamId, local: &mut L) -> Result<(), SessionError> {
         let side = self.settings.side;
         let stream = self.known("end of a stream that is not open", id)?;
-        let owed = stream.owed;
-        // The accepting side ends with a stream only after the dialling side's last frame.
-        let early = stream.sending == Half::Open || owed.fin || owed.reset.is_some() || owed.open;
-        if side == Side::Accepts || early {
+        // The accepting side ends with a stream only after the dialling side's last frame. What
+        // was to follow that one, a reset after the end, has nobody left to read it.
+        if side == Side::Accepts || !stream.said_last {
             return Err(SessionError::Protocol("stream closed too early", id));
         }
         if stream.receiving == Half::Open {
@@ -292,6 +299,7 @@ impl Session {
             stream.receiving = Half::Reset;
         }
         stream.closed = true;
+        stream.owed = Owed { listed: stream.owed.listed, ..Owed::default() };
         self.settle(id, local);
         Ok(())
     }

@@ -5,8 +5,10 @@ use zeroize::Zeroize;
 
 use crate::num::{narrow, wide};
 
-/// A ring kept while it holds nothing; larger ones are given back.
+/// An idle session keeps a ring of this size; a larger one is given back.
 const KEPT: usize = 64 * 1024;
+/// The smallest ring that holds anything.
+const LEAST: usize = 16 * 1024;
 
 /// The encoded reliable frames from the first unacknowledged byte to the last one framed. It
 /// never drops any: whoever fills it asks [`Ring::left`] first and waits.
@@ -72,16 +74,17 @@ impl Ring {
         let bytes = narrow(bytes);
         self.base = Offset(self.base.0 + wide(bytes));
         self.len -= bytes;
-        if self.len == 0 {
-            self.head = 0;
-            if self.bytes.len() > KEPT {
-                self.bytes.zeroize();
-                self.bytes = Vec::new();
-            }
-        } else {
-            self.head = (self.head + bytes) & (self.bytes.len() - 1);
-        }
+        // The place used last is the one that the processor still has at hand.
+        self.head = if self.len == 0 { 0 } else { (self.head + bytes) & (self.bytes.len() - 1) };
         true
+    }
+
+    /// Gives memory back if nothing is kept.
+    pub(crate) fn shrink(&mut self) {
+        if self.len == 0 && self.bytes.len() > KEPT {
+            self.bytes.zeroize();
+            self.bytes = Vec::new();
+        }
     }
 
     /// What is kept, in order, in two pieces.
@@ -92,7 +95,7 @@ impl Ring {
     }
 
     fn grow(&mut self, needed: usize) {
-        let mut bytes = vec![0; needed.next_power_of_two().max(4096)];
+        let mut bytes = vec![0; needed.next_power_of_two().max(LEAST)];
         let (a, b) = self.contents();
         bytes[..a.len()].copy_from_slice(a);
         bytes[a.len()..a.len() + b.len()].copy_from_slice(b);

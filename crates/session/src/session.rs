@@ -6,6 +6,8 @@ use std::collections::{BinaryHeap, VecDeque};
 use sleeve_seal::Side;
 use sleeve_wire::{CloseCode, GoAwayReason, Offset, ResetReason, StreamId};
 
+use zeroize::Zeroizing;
+
 use crate::budget::{Account, Bucket};
 use crate::counters::Counters;
 use crate::error::SessionError;
@@ -23,6 +25,9 @@ use crate::time::Instant;
 const QUANTUM: [i32; 2] = [1008, 2048];
 /// A grant that is not urgent waits this long for a record that goes out anyway.
 const SOON_US: u64 = 1_000;
+
+/// An acknowledgement has a record of its own at the latest after this much.
+const ACKNOWLEDGE_ALONE: u64 = 256 * 1024;
 
 /// How a session came to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +85,7 @@ pub struct Session {
     pub(crate) pinged_at: Option<Instant>,
     pub(crate) round_trip_us: u64,
     /// Consecutive DATA of one stream, gathered into one write.
-    pub(crate) run: Vec<u8>,
+    pub(crate) run: Zeroizing<Vec<u8>>,
     pub(crate) run_of: Option<StreamId>,
     pub(crate) counters: Counters,
 }
@@ -125,7 +130,7 @@ impl Session {
             heard_at: now,
             pinged_at: None,
             round_trip_us: 1_000,
-            run: Vec::new(),
+            run: Zeroizing::default(),
             run_of: None,
             counters: Counters::default(),
             settings,
@@ -267,15 +272,30 @@ impl Session {
         }
     }
 
+    /// Received bytes of the reliable stream that are worth an acknowledgement of their own:
+    /// well before the peer's ring is full, and soon enough that the ring stays in its cache.
+    pub(crate) fn acknowledge_bytes(&self) -> u64 {
+        u64::from(self.peer.ring_max / 4).clamp(1, ACKNOWLEDGE_ALONE)
+    }
+
+    /// Whether the peer still has to prove that it holds the keys.
+    pub(crate) fn awaits_confirmation(&self) -> bool {
+        self.unconfirmed && self.settings.side == Side::Accepts
+    }
+
     fn stream(&mut self, id: StreamId) -> Option<&mut Stream> {
         self.streams.get_mut(id.index()).filter(|s| s.live)
     }
 
-    /// A plain connection may have something to read.
-    pub fn mark_readable(&mut self, id: StreamId) {
-        if let Some(stream) = self.stream(id) {
+    /// A plain connection may have something to read, or have died.
+    pub fn mark_readable<L: Local>(&mut self, id: StreamId, local: &mut L) {
+        let Some(stream) = self.stream(id) else { return };
+        if stream.is_read() {
             stream.readable = true;
             self.list(id);
+        } else if matches!(stream.plain, Plain::Open | Plain::Finished) && local.is_dead(id, true) {
+            // Read to its end, it would otherwise be missed only when it is next written to.
+            self.lose(id, ResetReason::Reset, local);
         }
     }
 
@@ -311,7 +331,7 @@ impl Session {
 
     /// A backend connection cannot be had.
     pub fn handle_refused<L: Local>(&mut self, id: StreamId, reason: ResetReason, local: &mut L) {
-        if self.stream(id).is_some() {
+        if self.stream(id).is_some_and(|s| s.plain != Plain::None) {
             self.lose(id, reason, local);
         }
     }
@@ -322,7 +342,7 @@ impl Session {
         let over = stream.is_over();
         self.let_go(id, reason, local);
         let stream = &mut self.streams[id.index()];
-        if !over {
+        if !over && !stream.closed {
             stream.sending = Half::Reset;
             self.owe(id, |owed| {
                 owed.fin = false;
@@ -339,6 +359,7 @@ impl Session {
         let stream = &mut self.streams[id.index()];
         stream.inbox = None;
         stream.readable = false;
+        stream.owed.credit = false;
         stream.receiver.abandon(&mut self.pool);
         if stream.plain != Plain::None {
             stream.plain = Plain::None;
@@ -355,6 +376,9 @@ impl Session {
         now: Instant,
     ) {
         let stream = &mut self.streams[id.index()];
+        if stream.plain == Plain::None {
+            return;
+        }
         if stream.inbox.is_some() || stream.plain == Plain::Connecting {
             stream.inbox.get_or_insert_with(Box::<Inbox>::default).push(bytes);
             return;
@@ -463,6 +487,12 @@ impl Session {
         }
     }
 
+    /// Gives memory back that only traffic needs.
+    pub(crate) fn slim(&mut self) {
+        self.ring.shrink();
+        self.run = Zeroizing::default();
+    }
+
     /// Resets every plain connection: the session is over.
     pub fn abort<L: Local>(&mut self, reason: ResetReason, local: &mut L) {
         self.ended = Ended::Yes;
@@ -488,6 +518,11 @@ impl Session {
             Some(at) => at.plus(self.settings.keepalive_grace_us),
             None => self.heard_at.plus(self.settings.keepalive_us),
         }
+    }
+
+    /// Whether nothing has come for so long that a sign of life is asked for.
+    pub(crate) fn is_silent(&self, now: Instant) -> bool {
+        now.since(self.heard_at) >= self.settings.keepalive_us
     }
 
     /// Time passed.

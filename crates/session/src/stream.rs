@@ -83,6 +83,10 @@ pub(crate) struct Stream {
     pub(crate) live: bool,
     /// CLOSED has come from the accepting side, so that only the plain connection is left.
     pub(crate) closed: bool,
+    /// FIN or RESET has gone into a record: the accepting side may end with the stream.
+    pub(crate) said_last: bool,
+    /// ACCEPTED has come.
+    pub(crate) accepted: bool,
     pub(crate) plain: Plain,
     pub(crate) sending: Half,
     pub(crate) receiving: Half,

@@ -80,9 +80,9 @@ impl Session {
             self.unconfirmed = false;
         }
         let due = self.acknowledge_at.is_some_and(|at| at <= now)
-            || self.unacknowledged >= u64::from(self.peer.ring_max / 4).max(1);
-        if due {
-            self.acknowledge(room);
+            || self.unacknowledged >= self.acknowledge_bytes();
+        if due && !self.acknowledge(room) {
+            return Fill::Full;
         }
         if let Some(token) = self.pong
             && room.put(&Frame::Pong { token }).is_some()
@@ -110,12 +110,15 @@ impl Session {
         }
     }
 
-    fn acknowledge(&mut self, room: &mut Room<'_>) {
+    /// Acknowledges all that was received; `false` if there is no room for that.
+    fn acknowledge(&mut self, room: &mut Room<'_>) -> bool {
         let bytes = self.unacknowledged;
-        if bytes > 0 && room.put(&Frame::Ack { bytes }).is_some() {
-            self.unacknowledged = 0;
-            self.acknowledge_at = None;
+        if bytes > 0 && room.put(&Frame::Ack { bytes }).is_none() {
+            return false;
         }
+        self.unacknowledged = 0;
+        self.acknowledge_at = None;
+        true
     }
 
     /// The frames that streams owe.
@@ -126,6 +129,7 @@ impl Session {
             }
             // Only acknowledgements make place; they bring the turn back.
             if self.ring.left() < CONTROL_MAX {
+                self.urgent = true;
                 self.soon_at = None;
                 return Fill::Drained;
             }
@@ -175,6 +179,7 @@ impl Session {
             }
             _ => return false,
         };
+        stream.said_last |= matches!(frame, Frame::Fin { .. } | Frame::Reset { .. });
         let free = matches!(frame, Frame::Closed { .. });
         self.pressing |= !matches!(frame, Frame::Credit { .. } | Frame::Accepted { .. });
         let put = room.put(&frame).expect("room for any control frame was seen to be left");
@@ -208,7 +213,7 @@ impl Session {
             let credit = stream.credit.left_after(stream.sent);
             if credit < CREDIT_LEAST.min(u64::from(self.peer.initial_credit / 4)).max(1) {
                 self.unlist(id);
-                if local.is_dead(id) {
+                if local.is_dead(id, false) {
                     self.lose(id, ResetReason::Reset, local);
                 }
                 continue;

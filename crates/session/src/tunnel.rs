@@ -2,6 +2,7 @@
 
 use sleeve_seal::Link;
 use sleeve_wire::{Room, TAG};
+use zeroize::Zeroize;
 
 use crate::batch::{Batch, PathSample, Verdict};
 use crate::error::SessionError;
@@ -43,6 +44,12 @@ pub struct Tunnel {
     link: Link,
     out: Outbox,
     batch: Batch,
+}
+
+impl Drop for Outbox {
+    fn drop(&mut self) {
+        self.bytes.zeroize();
+    }
 }
 
 impl Tunnel {
@@ -91,9 +98,9 @@ impl Tunnel {
         Ok(taken)
     }
 
-    /// A plain connection may have something to read.
-    pub fn mark_readable(&mut self, id: sleeve_wire::StreamId) {
-        self.session.mark_readable(id);
+    /// A plain connection may have something to read, or have died.
+    pub fn mark_readable<L: Local>(&mut self, id: sleeve_wire::StreamId, local: &mut L) {
+        self.session.mark_readable(id, local);
     }
 
     /// A plain connection takes bytes again.
@@ -113,6 +120,9 @@ impl Tunnel {
     pub fn handle_timeout(&mut self, now: Instant) -> Result<(), SessionError> {
         if self.out.sent == self.out.sealed && self.out.open == 0 && self.out.bytes.len() > KEPT {
             self.out = Outbox::default();
+        }
+        if self.session.is_silent(now) {
+            self.session.slim();
         }
         self.session.handle_timeout(now)
     }

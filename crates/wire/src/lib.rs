@@ -2,12 +2,15 @@
 //!
 //! Nothing here knows keys, sockets or time, and nothing allocates: frames are borrowed out of
 //! the buffer that they arrived in and written into the caller's. The bytes are specified in
-//! `PROTOCOL.md`; the marks "PROTOCOL n.m" in comments name its sections.
+//! `PROTOCOL.md` (here: [`protocol`]); the marks "PROTOCOL n.m" in comments name its sections.
 //!
 //! Reading order: [`Frame`], [`Room`], [`Decoder`], [`Framing`], [`ClientHello`],
 //! [`ServerHello`].
 #![forbid(unsafe_code)]
 #![deny(clippy::as_conversions, clippy::indexing_slicing)]
+
+#[doc = include_str!("../PROTOCOL.md")]
+pub mod protocol {}
 
 mod code;
 mod decode;

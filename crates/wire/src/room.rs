@@ -11,9 +11,12 @@ use crate::{Frame, StreamId};
 pub const SHORT_DATA_MAX: usize = 128;
 /// Most bytes of a longer one: its length takes two bytes. No record holds that many.
 const LONG_DATA_MAX: usize = (1 << 14) - 1;
+/// Most bytes of any other frame: a type, a number and a proof.
+const CONTROL_MAX: usize = 1 + 8 + 32;
 
 /// The free part of an open record's plaintext. Frames are appended or not at all: a frame that
-/// does not fit leaves the room as it was.
+/// does not fit leaves the room as it was. What is behind the frames has no meaning before the
+/// record is closed: a `fill` may have written there.
 #[derive(Debug)]
 pub struct Room<'a> {
     buffer: &'a mut [u8],
@@ -59,11 +62,13 @@ impl<'a> Room<'a> {
                 bytes.len()
             });
         }
-        let mut out = Writer { out: self.buffer.get_mut(self.used..)?, at: 0 };
+        let mut whole = [0; CONTROL_MAX];
+        let mut out = Writer { out: &mut whole, at: 0 };
         encode(&mut out, frame)?;
-        let (from, len) = (self.used, out.at);
-        self.used += len;
-        self.buffer.get(from..from + len)
+        let (from, to) = (self.used, self.used + out.at);
+        self.buffer.get_mut(from..to)?.copy_from_slice(whole.get(..to - from)?);
+        self.used = to;
+        self.buffer.get(from..to)
     }
 
     /// Most bytes of data that one more DATA frame of `id` can hold here.

@@ -1,5 +1,4 @@
 //! Hello payloads (PROTOCOL 2.3).
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use proptest::prelude::*;
 use sleeve_wire::{ClientHello, HELLO_LEN, HelloStatus, ServerHello, WireError};

@@ -128,6 +128,8 @@ fn a_frame_that_does_not_fit_leaves_the_room_as_it_was() {
             assert_eq!(room.put(&frame), None, "{frame:?} in {size}");
             assert_eq!((room.used(), room.left()), (2, size), "{frame:?} in {size}");
             assert_eq!(room.filled(), [0x55; 2]);
+            assert!(memory[2..].iter().all(|&b| b == 0xEE), "{frame:?} in {size}");
+            let mut room = Room::new(&mut memory[..size + 2], 2);
             // It can still be used.
             assert_eq!(room.put(&Frame::Confirm).is_some(), size > 0);
             assert!(memory[size + 2..].iter().all(|&b| b == 0xEE), "{frame:?} in {size}");

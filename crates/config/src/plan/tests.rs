@@ -61,10 +61,20 @@ fn a_listener_stands_there_once() {
     for twice in ["127.0.0.1:1", "unix:/a", "unix:@a", "systemd:a"] {
         let address = twice.parse().unwrap();
         assert_eq!(
-            of_server(&[twice, "127.0.0.1:2", twice], "127.0.0.1:6379"),
+            of_client(&[twice, "127.0.0.1:2", twice], &["127.0.0.1:6379"]),
             Err(ConfigError::ListenTwice { address })
         );
     }
+}
+
+#[test]
+fn the_sealed_side_is_tcp() {
+    let refused = |text: &str| Err(ConfigError::NotTcp { address: text.parse().unwrap() });
+    for text in ["unix:/a", "unix:@a"] {
+        assert_eq!(of_server(&["127.0.0.1:1", text], "127.0.0.1:6379"), refused(text));
+        assert_eq!(of_client(&["127.0.0.1:1"], &["db:1", text]), refused(text));
+    }
+    assert_eq!(of_server(&["systemd:sealed"], "unix:/a"), Ok(()));
 }
 
 #[test]
@@ -83,12 +93,11 @@ fn a_tunnel_does_not_lead_into_itself() {
         let (address, listen) = (address.parse().unwrap(), listen.parse().unwrap());
         Err(ConfigError::DialsItself { address, listen })
     };
-    let listen = ["unix:/run/a", "0.0.0.0:7379"];
+    let listen = ["127.0.0.1:1", "0.0.0.0:7379"];
     for target in ["127.0.0.1:7379", "localhost:7379", "10.1.2.3:7379"] {
         assert_eq!(of_server(&listen, target), itself(target, "0.0.0.0:7379"));
         assert_eq!(of_client(&listen, &["db:7379", target]), itself(target, "0.0.0.0:7379"));
     }
-    assert_eq!(of_server(&listen, "unix:/run/a"), itself("unix:/run/a", "unix:/run/a"));
     assert_eq!(of_server(&listen, "10.1.2.4:7379"), Ok(()));
 }
 
