@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 use tracing::warn;
 
 use crate::clock;
-use crate::plain::reason;
+use crate::plain::{Kind, reason};
 use crate::throttle::Throttle;
 
 /// A Unix socket whose queue is full is tried again after this.
@@ -27,7 +27,7 @@ pub(crate) struct Dialled {
     pub(crate) id: StreamId,
     /// Which connection of that id; see [`crate::plain::Plains`].
     pub(crate) turn: u32,
-    pub(crate) outcome: Result<OwnedFd, ResetReason>,
+    pub(crate) outcome: Result<(OwnedFd, Kind), ResetReason>,
 }
 
 /// Where streams go, and the results of slow dialling on their way to the pump.
@@ -90,15 +90,17 @@ impl Backend {
         &self,
         id: StreamId,
         turn: u32,
-    ) -> Result<Option<(OwnedFd, bool)>, ResetReason> {
+    ) -> Result<Option<(OwnedFd, Kind, bool)>, ResetReason> {
         let outcome = match &self.target {
-            Target::Tcp(address) => connect_tcp(address).map(Some),
+            Target::Tcp(address) => {
+                connect_tcp(address).map(|(socket, stands)| Some((socket, Kind::Tcp, stands)))
+            }
             Target::Unix(address) => match connect_unix(address) {
                 Err(Errno::AGAIN) => {
                     self.wait_in_line(id, turn, address.clone());
                     Ok(None)
                 }
-                outcome => outcome.map(|socket| Some((socket, true))),
+                outcome => outcome.map(|socket| Some((socket, Kind::Unix, true))),
             },
             Target::Name(name, port) => {
                 self.look_up(id, turn, (name.clone(), *port));
@@ -126,7 +128,7 @@ impl Backend {
                 match connect_unix(&address) {
                     Err(Errno::AGAIN) if tokio::time::Instant::now() < deadline => {}
                     Err(Errno::AGAIN) => return Err(ResetReason::Timeout),
-                    outcome => return outcome.map_err(reason),
+                    outcome => return outcome.map(|s| (s, Kind::Unix)).map_err(reason),
                 }
             }
         });
@@ -141,7 +143,7 @@ impl Backend {
                 Err(_) => Err(ResetReason::Timeout),
                 Ok(Ok(stream)) => {
                     let socket = stream.into_std().map_err(|_| ResetReason::Internal)?;
-                    Ok(OwnedFd::from(socket))
+                    Ok((OwnedFd::from(socket), Kind::Tcp))
                 }
                 Ok(Err(e)) => Err(e
                     .raw_os_error()
@@ -154,7 +156,7 @@ impl Backend {
         &self,
         id: StreamId,
         turn: u32,
-        outcome: impl Future<Output = Result<OwnedFd, ResetReason>> + 'static,
+        outcome: impl Future<Output = Result<(OwnedFd, Kind), ResetReason>> + 'static,
     ) {
         let (dialled, pump) = (Rc::clone(&self.dialled), Rc::clone(&self.pump));
         tokio::task::spawn_local(async move {

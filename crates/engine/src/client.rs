@@ -17,6 +17,7 @@ use crate::carrier::Carrier;
 use crate::crowd::Crowd;
 use crate::entry::Entry;
 use crate::linkup::link_up;
+use crate::plain::Kind;
 use crate::pump::{End, Handle, Pump};
 use crate::throttle::Throttle;
 use crate::{clock, plain, random};
@@ -36,7 +37,7 @@ pub(crate) struct Client {
     /// The session that takes new streams.
     current: RefCell<Option<Rc<Handle>>>,
     /// Applications' connections that wait for a session.
-    waiting: RefCell<VecDeque<OwnedFd>>,
+    waiting: RefCell<VecDeque<(OwnedFd, Kind)>>,
     /// Told when an application begins to wait.
     pressed: Notify,
     leaving: Cell<bool>,
@@ -62,7 +63,7 @@ impl Client {
     }
 
     /// Takes applications' connections from a listener, without end.
-    pub(crate) async fn accept(self: Rc<Self>, entry: Entry, take: impl FnMut(OwnedFd)) {
+    pub(crate) async fn accept(self: Rc<Self>, entry: Entry, take: impl FnMut(OwnedFd, Kind)) {
         let room = || self.room() > 0;
         let freed = async || {
             if let Some(silent) = self.limits.pass(clock::now()) {
@@ -89,13 +90,15 @@ impl Client {
     }
 
     /// Gives a connection to the session, or lets it wait for one.
-    pub(crate) fn carry(&self, socket: OwnedFd) {
-        // A Unix socket has no such option and needs none.
-        let _ = rustix::net::sockopt::set_tcp_nodelay(&socket, true);
+    pub(crate) fn carry(&self, socket: OwnedFd, kind: Kind) {
+        if kind == Kind::Tcp {
+            // Should it fail, small replies may be late and nothing else.
+            let _ = rustix::net::sockopt::set_tcp_nodelay(&socket, true);
+        }
         match self.current.borrow().as_ref() {
-            Some(handle) => handle.carry(socket),
+            Some(handle) => handle.carry(socket, kind),
             None => {
-                self.waiting.borrow_mut().push_back(socket);
+                self.waiting.borrow_mut().push_back((socket, kind));
                 self.pressed.notify_one();
             }
         }
@@ -109,7 +112,7 @@ impl Client {
     }
 
     fn turn_away(&self) {
-        for socket in self.waiting.borrow_mut().drain(..) {
+        for (socket, _) in self.waiting.borrow_mut().drain(..) {
             plain::reset(&socket);
         }
     }
@@ -163,8 +166,8 @@ impl Client {
         };
         info!(framing = %self.plan.framing, "session with the server stands");
         *self.current.borrow_mut() = Some(Rc::clone(&handle));
-        for socket in self.waiting.borrow_mut().drain(..) {
-            handle.carry(socket);
+        for (socket, kind) in self.waiting.borrow_mut().drain(..) {
+            handle.carry(socket, kind);
         }
         let client = Rc::clone(self);
         let mut task = tokio::task::spawn_local({

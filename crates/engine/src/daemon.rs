@@ -20,6 +20,7 @@ use crate::entry::Entry;
 use crate::error::EngineError;
 use crate::gate::Shared;
 use crate::listen::{Listener, SocketFile, bind_all};
+use crate::plain::Kind;
 use crate::server::{self, Server};
 
 /// What a worker is told.
@@ -32,7 +33,7 @@ enum Command {
     /// Say what passed.
     Totals(mpsc::Sender<Totals>),
     /// Carry an application's connection that another worker accepted.
-    Carry(OwnedFd),
+    Carry(OwnedFd, Kind),
 }
 
 /// A daemon that runs: its listeners are bound and its threads serve them.
@@ -259,12 +260,12 @@ impl Entries {
                     let round = if single && all.len() > 1 { all.to_vec() } else { Vec::new() };
                     let mut turn = 0;
                     let taker = Rc::clone(client);
-                    let take = move |socket| match round.get(turn) {
-                        None => taker.carry(socket),
+                    let take = move |socket, kind| match round.get(turn) {
+                        None => taker.carry(socket, kind),
                         Some(worker) => {
                             turn = (turn + 1) % round.len();
                             // A worker that has ended is no place to be.
-                            let _ = worker.send(Command::Carry(socket));
+                            let _ = worker.send(Command::Carry(socket, kind));
                         }
                     };
                     self.tasks.spawn_local(Rc::clone(client).accept(entry, take));
@@ -311,8 +312,8 @@ async fn obey(
             Command::Totals(sender) => {
                 let _ = sender.send(crowd.totals().await);
             }
-            Command::Carry(socket) => match side {
-                Side::Client(client) => client.carry(socket),
+            Command::Carry(socket, kind) => match side {
+                Side::Client(client) => client.carry(socket, kind),
                 Side::Server(_) => {}
             },
         }

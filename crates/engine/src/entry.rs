@@ -12,6 +12,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tracing::warn;
 
+use crate::plain::Kind;
 use crate::throttle::Throttle;
 use crate::{clock, sys};
 
@@ -24,14 +25,16 @@ const ROW: usize = 64;
 #[derive(Debug)]
 pub(crate) struct Entry {
     socket: AsyncFd<OwnedFd>,
+    kind: Kind,
     text: String,
     throttle: Throttle,
 }
 
 impl Entry {
     pub(crate) fn new(socket: OwnedFd, text: String) -> io::Result<Self> {
+        let kind = Kind::of(&socket);
         let socket = sys::watch(socket, Interest::READABLE)?;
-        Ok(Self { socket, text, throttle: Throttle::default() })
+        Ok(Self { socket, kind, text, throttle: Throttle::default() })
     }
 
     /// Accepts without end. `room` says whether `take` may be called once more; `freed` waits
@@ -40,7 +43,7 @@ impl Entry {
         self,
         room: impl Fn() -> bool,
         freed: impl AsyncFn(),
-        mut take: impl FnMut(OwnedFd),
+        mut take: impl FnMut(OwnedFd, Kind),
     ) {
         let mut row = 0;
         loop {
@@ -54,7 +57,7 @@ impl Entry {
                 tokio::task::yield_now().await;
             }
             match self.accept().await {
-                Ok(socket) => take(socket),
+                Ok(socket) => take(socket, self.kind),
                 // Whoever connected has gone again.
                 Err(Errno::CONNABORTED | Errno::INTR | Errno::PROTO) => {}
                 Err(errno) => {

@@ -23,11 +23,29 @@ use crate::sys;
 /// A socket and whom its readiness wakes. There is no buffer in it.
 #[derive(Debug)]
 struct Plain {
-    /// Registered for reading only as long as writing never blocked: a Unix socket would
-    /// otherwise report each time that its peer has read something.
+    /// A Unix socket is registered for writing only while a write is blocked: it would otherwise
+    /// report each time that its peer has read something.
     socket: AsyncFd<OwnedFd>,
     waker: Waker,
+    kind: Kind,
     state: State,
+}
+
+/// What a plain connection is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Tcp,
+    Unix,
+}
+
+impl Kind {
+    /// What the kernel says of a socket.
+    pub(crate) fn of(socket: impl AsFd) -> Self {
+        match sockopt::socket_domain(socket) {
+            Ok(rustix::net::AddressFamily::UNIX) => Self::Unix,
+            Ok(_) | Err(_) => Self::Tcp,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,17 +105,27 @@ impl Plains {
     }
 
     /// Takes a connected socket for a stream.
-    pub(crate) fn insert(&mut self, id: StreamId, socket: OwnedFd) -> std::io::Result<()> {
-        self.register(id, socket, State::Open)
+    pub(crate) fn insert(
+        &mut self,
+        id: StreamId,
+        socket: OwnedFd,
+        kind: Kind,
+    ) -> std::io::Result<()> {
+        self.register(id, socket, (kind, State::Open))
     }
 
-    fn register(&mut self, id: StreamId, socket: OwnedFd, state: State) -> std::io::Result<()> {
+    fn register(
+        &mut self,
+        id: StreamId,
+        socket: OwnedFd,
+        (kind, state): (Kind, State),
+    ) -> std::io::Result<()> {
         let waker = self.ready.waker(id);
-        let interest = match state {
-            State::Connecting => Interest::READABLE | Interest::WRITABLE,
-            State::Open | State::Blocked => Interest::READABLE,
+        let interest = match kind {
+            Kind::Tcp => Interest::READABLE | Interest::WRITABLE,
+            Kind::Unix => Interest::READABLE,
         };
-        let plain = Plain { socket: sys::watch(socket, interest)?, waker, state };
+        let plain = Plain { socket: sys::watch(socket, interest)?, waker, kind, state };
         if state == State::Connecting {
             let mut cx = Context::from_waker(&plain.waker);
             let _: Poll<_> = plain.socket.poll_write_ready(&mut cx);
@@ -139,7 +167,7 @@ impl Plains {
         }
         match dialled.outcome {
             Err(reason) => News::Refused(reason),
-            Ok(socket) => match self.insert(dialled.id, socket) {
+            Ok((socket, kind)) => match self.insert(dialled.id, socket, kind) {
                 Ok(()) => News::Connected,
                 Err(_) => News::Refused(ResetReason::Internal),
             },
@@ -200,25 +228,41 @@ impl Plain {
 
     /// Asks to be woken when it takes bytes again. Errors show at the next write.
     fn block(self) -> std::io::Result<Self> {
-        let interest = Interest::READABLE | Interest::WRITABLE;
-        let mut plain = self.reregister(interest)?;
+        let mut plain = match self.kind {
+            Kind::Tcp => {
+                self.wait_writable();
+                self
+            }
+            Kind::Unix => self.reregister(Interest::READABLE | Interest::WRITABLE)?,
+        };
         plain.state = State::Blocked;
         plain.wait_readable();
         plain.is_writable();
         Ok(plain)
     }
 
-    /// Goes back to being woken for reading only.
+    /// Forgets that it took bytes once: the next write that is possible makes a new event.
+    fn wait_writable(&self) {
+        let mut cx = Context::from_waker(&self.waker);
+        if let Poll::Ready(Ok(mut guard)) = self.socket.poll_write_ready(&mut cx) {
+            guard.clear_ready();
+        }
+    }
+
+    /// Goes back to being woken for what can be read.
     fn unblock(self) -> std::io::Result<Self> {
-        let mut plain = self.reregister(Interest::READABLE)?;
+        let mut plain = match self.kind {
+            Kind::Tcp => self,
+            Kind::Unix => self.reregister(Interest::READABLE)?,
+        };
         plain.state = State::Open;
         plain.wait_readable();
         Ok(plain)
     }
 
     fn reregister(self, interest: Interest) -> std::io::Result<Self> {
-        let Self { socket, waker, state } = self;
-        Ok(Self { socket: sys::watch(socket.into_inner(), interest)?, waker, state })
+        let Self { socket, waker, kind, state } = self;
+        Ok(Self { socket: sys::watch(socket.into_inner(), interest)?, waker, kind, state })
     }
 }
 
@@ -232,9 +276,9 @@ impl Local for Plains {
             Ok(started) => started,
             Err(reason) => return Opened::Failed(reason),
         };
-        let Some((socket, connected)) = started else { return Opened::Pending };
+        let Some((socket, kind, connected)) = started else { return Opened::Pending };
         let state = if connected { State::Open } else { State::Connecting };
-        match self.register(id, socket, state) {
+        match self.register(id, socket, (kind, state)) {
             Err(_) => Opened::Failed(ResetReason::Internal),
             Ok(()) if connected => Opened::Ready,
             Ok(()) => {

@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 use crate::backend::Backend;
 use crate::carrier::Carrier;
 use crate::clock;
-use crate::plain::{self, News, Plains};
+use crate::plain::{self, Kind, News, Plains};
 use crate::ready::Ready;
 use crate::sys::Sent;
 use crate::timer::Timer;
@@ -44,7 +44,7 @@ pub(crate) enum End {
 #[derive(Debug)]
 pub(crate) struct Handle {
     /// Connections of applications on their way to the pump.
-    incoming: RefCell<VecDeque<OwnedFd>>,
+    incoming: RefCell<VecDeque<(OwnedFd, Kind)>>,
     /// Streams that can still be opened, those in `incoming` not counted.
     free: Cell<u32>,
     /// It takes no further streams, for good.
@@ -90,8 +90,8 @@ impl Handle {
     }
 
     /// Gives an application's connection to the pump.
-    pub(crate) fn carry(&self, socket: OwnedFd) {
-        self.incoming.borrow_mut().push_back(socket);
+    pub(crate) fn carry(&self, socket: OwnedFd, kind: Kind) {
+        self.incoming.borrow_mut().push_back((socket, kind));
         self.pump.notify_one();
     }
 
@@ -251,11 +251,11 @@ impl Pump {
         if let Some(grace_ms) = self.handle.drain.get() {
             self.tunnel.session_mut().go_away(GoAwayReason::Drain, grace_ms);
         }
-        while let Some(socket) = self.handle.incoming.borrow_mut().pop_front() {
+        while let Some((socket, kind)) = self.handle.incoming.borrow_mut().pop_front() {
             match self.tunnel.session_mut().open(now) {
                 None => plain::reset(&socket),
                 Some(id) => {
-                    if self.plains.insert(id, socket).is_err() {
+                    if self.plains.insert(id, socket, kind).is_err() {
                         let session = self.tunnel.session_mut();
                         session.handle_refused(id, ResetReason::Internal, &mut self.plains);
                     }
@@ -361,7 +361,7 @@ impl Pump {
             self.say(CloseCode::Normal);
         }
         self.tunnel.session_mut().abort(reason, &mut self.plains);
-        for socket in self.handle.incoming.borrow_mut().drain(..) {
+        for (socket, _) in self.handle.incoming.borrow_mut().drain(..) {
             plain::reset(&socket);
         }
         self.handle.free.set(0);

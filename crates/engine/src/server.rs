@@ -33,7 +33,7 @@ impl Server {
 
     /// Takes carriers from a listener, without end.
     pub(crate) async fn accept(self: Rc<Self>, entry: Entry) {
-        entry.run(|| true, async || {}, |socket| self.carry(socket)).await;
+        entry.run(|| true, async || {}, |socket, _| self.carry(socket)).await;
     }
 
     fn carry(self: &Rc<Self>, socket: OwnedFd) {

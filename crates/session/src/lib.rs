@@ -32,6 +32,7 @@ mod stream;
 mod time;
 mod transmit;
 mod tunnel;
+mod wipe;
 
 pub use batch::PathSample;
 pub use counters::Counters;

@@ -9,6 +9,7 @@ use crate::num::wide;
 use crate::session::{Ended, Session};
 use crate::stream::{Half, Owed, Plain, Stream};
 use crate::time::Instant;
+use crate::wipe::wipe;
 
 /// Acknowledgements wait this long for a record that goes out anyway.
 const ACKNOWLEDGE_US: u64 = 100_000;
@@ -58,6 +59,7 @@ impl Session {
         if self.streams[id.index()].live {
             self.deliver(id, &run, local, now);
         }
+        wipe(&mut run);
         run.clear();
         self.run = run;
     }

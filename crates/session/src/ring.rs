@@ -1,9 +1,9 @@
 //! Reliable frames that the peer has not acknowledged.
 
 use sleeve_wire::Offset;
-use zeroize::Zeroize;
 
 use crate::num::{narrow, wide};
+use crate::wipe::wipe;
 
 /// An idle session keeps a ring of this size; a larger one is given back.
 const KEPT: usize = 64 * 1024;
@@ -35,6 +35,11 @@ impl Ring {
     #[must_use]
     pub const fn left(&self) -> usize {
         self.max - self.len
+    }
+
+    /// Bytes of memory allocated.
+    pub(crate) const fn memory(&self) -> usize {
+        self.bytes.capacity()
     }
 
     /// Offset of the first byte that is kept.
@@ -82,7 +87,7 @@ impl Ring {
     /// Gives memory back if nothing is kept.
     pub(crate) fn shrink(&mut self) {
         if self.len == 0 && self.bytes.len() > KEPT {
-            self.bytes.zeroize();
+            wipe(&mut self.bytes);
             self.bytes = Vec::new();
         }
     }
@@ -99,7 +104,7 @@ impl Ring {
         let (a, b) = self.contents();
         bytes[..a.len()].copy_from_slice(a);
         bytes[a.len()..a.len() + b.len()].copy_from_slice(b);
-        self.bytes.zeroize();
+        wipe(&mut self.bytes);
         self.bytes = bytes;
         self.head = 0;
     }
@@ -107,7 +112,7 @@ impl Ring {
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        self.bytes.zeroize();
+        wipe(&mut self.bytes);
     }
 }
 

@@ -34,6 +34,11 @@ impl Schedule {
         !self.waiting.is_empty()
     }
 
+    /// Places that memory is allocated for.
+    pub(crate) fn memory(&self) -> usize {
+        self.fresh.capacity() + self.waiting.capacity()
+    }
+
     pub(crate) fn push_fresh(&mut self, id: StreamId) {
         self.fresh.push_back(id);
     }

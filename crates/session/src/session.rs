@@ -6,8 +6,6 @@ use std::collections::{BinaryHeap, VecDeque};
 use sleeve_seal::Side;
 use sleeve_wire::{CloseCode, GoAwayReason, Offset, ResetReason, StreamId};
 
-use zeroize::Zeroizing;
-
 use crate::budget::{Account, Bucket};
 use crate::counters::Counters;
 use crate::error::SessionError;
@@ -20,9 +18,6 @@ use crate::settings::{Peer, Settings};
 use crate::stream::{Half, Inbox, Owed, Plain, Stream};
 use crate::time::Instant;
 
-/// Bytes that one stream may send before the next one's turn, when several are ready: a record
-/// in padded mode, so that each record can hold all of one turn.
-const QUANTUM: [i32; 2] = [1008, 2048];
 /// A grant that is not urgent waits this long for a record that goes out anyway.
 const SOON_US: u64 = 1_000;
 
@@ -51,6 +46,9 @@ pub struct Session {
     free: BinaryHeap<Reverse<u32>>,
     pub(crate) live: u32,
     pub(crate) schedule: Schedule,
+    /// Bytes that a stream may send before the next one's turn: what a record holds at the
+    /// path's present rate, so that a turn is one read.
+    pub(crate) quantum: i32,
     /// Streams that owe frames, each once.
     pub(crate) owing: VecDeque<StreamId>,
     pub(crate) ring: Ring,
@@ -85,7 +83,7 @@ pub struct Session {
     pub(crate) pinged_at: Option<Instant>,
     pub(crate) round_trip_us: u64,
     /// Consecutive DATA of one stream, gathered into one write.
-    pub(crate) run: Zeroizing<Vec<u8>>,
+    pub(crate) run: Vec<u8>,
     pub(crate) run_of: Option<StreamId>,
     pub(crate) counters: Counters,
 }
@@ -103,6 +101,7 @@ impl Session {
             free: BinaryHeap::new(),
             live: 0,
             schedule: Schedule::default(),
+            quantum: 1008,
             owing: VecDeque::new(),
             ring: Ring::new(ring_max),
             reserve,
@@ -130,7 +129,7 @@ impl Session {
             heard_at: now,
             pinged_at: None,
             round_trip_us: 1_000,
-            run: Zeroizing::default(),
+            run: Vec::new(),
             run_of: None,
             counters: Counters::default(),
             settings,
@@ -191,6 +190,16 @@ impl Session {
     #[must_use]
     pub fn promised(&self) -> u64 {
         u64::from(self.settings.max_streams) * self.pool.initial + self.pool.used()
+    }
+
+    /// Bytes of memory that the session has allocated, its fixed part apart.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        let inboxes = self.streams.iter().filter_map(|s| s.inbox.as_ref());
+        let inboxes: usize = inboxes.map(|inbox| inbox.memory()).sum();
+        let streams = self.streams.capacity() * size_of::<Stream>();
+        let lists = self.owing.capacity() + self.free.capacity() + self.schedule.memory();
+        inboxes + streams + 4 * lists + self.ring.memory() + self.run.capacity()
     }
 
     /// Whether a further stream can be opened.
@@ -265,13 +274,6 @@ impl Session {
         self.soon_at = Some(self.soon_at.map_or(at, |t| t.min(at)));
     }
 
-    pub(crate) fn quantum(&self) -> i32 {
-        match self.settings.framing {
-            sleeve_wire::Framing::Padded => QUANTUM[0],
-            sleeve_wire::Framing::Adaptive => QUANTUM[1],
-        }
-    }
-
     /// Received bytes of the reliable stream that are worth an acknowledgement of their own:
     /// well before the peer's ring is full, and soon enough that the ring stays in its cache.
     pub(crate) fn acknowledge_bytes(&self) -> u64 {
@@ -301,7 +303,7 @@ impl Session {
 
     /// Puts a stream that can be read into the schedule.
     pub(crate) fn list(&mut self, id: StreamId) {
-        let quantum = self.quantum();
+        let quantum = self.quantum;
         let stream = &mut self.streams[id.index()];
         if stream.place == Place::Idle && stream.readable && stream.is_read() {
             stream.place = Place::Fresh;
@@ -490,7 +492,7 @@ impl Session {
     /// Gives memory back that only traffic needs.
     pub(crate) fn slim(&mut self) {
         self.ring.shrink();
-        self.run = Zeroizing::default();
+        self.run = Vec::new();
     }
 
     /// Resets every plain connection: the session is over.

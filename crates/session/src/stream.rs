@@ -1,10 +1,10 @@
 //! One plain connection and its counterpart at the far side.
 
 use sleeve_wire::{Credit, ResetReason};
-use zeroize::Zeroizing;
 
 use crate::flow::Receiver;
 use crate::schedule::Place;
+use crate::wipe::wipe;
 
 /// How far one direction of a stream has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub(crate) struct Owed {
 /// the stream lets go of them.
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
-    bytes: Zeroizing<Vec<u8>>,
+    bytes: Vec<u8>,
     /// Bytes at the front of `bytes` that are delivered.
     taken: usize,
 }
@@ -59,12 +59,18 @@ impl Inbox {
         // Growth by reallocation would leave copies of plaintext behind.
         if self.bytes.len() + bytes.len() > self.bytes.capacity() {
             let kept = self.rest().len() + bytes.len();
-            let mut bigger = Zeroizing::new(Vec::with_capacity(kept.next_power_of_two()));
+            let mut bigger = Vec::with_capacity(kept.next_power_of_two());
             bigger.extend_from_slice(self.rest());
+            wipe(&mut self.bytes);
             self.bytes = bigger;
             self.taken = 0;
         }
         self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Bytes of memory allocated.
+    pub(crate) fn memory(&self) -> usize {
+        size_of::<Self>() + self.bytes.capacity()
     }
 
     pub(crate) fn rest(&self) -> &[u8] {
@@ -73,6 +79,12 @@ impl Inbox {
 
     pub(crate) fn take(&mut self, len: usize) {
         self.taken += len;
+    }
+}
+
+impl Drop for Inbox {
+    fn drop(&mut self) {
+        wipe(&mut self.bytes);
     }
 }
 

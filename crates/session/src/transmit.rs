@@ -192,7 +192,7 @@ impl Session {
 
     /// Data, read from the plain connections in their turns.
     fn stage_data<L: Local>(&mut self, room: &mut Room<'_>, local: &mut L) -> Fill {
-        let quantum = self.quantum();
+        let quantum = self.quantum;
         while let Some(id) = self.schedule.front() {
             let alone = self.schedule.is_single();
             let stream = &mut self.streams[id.index()];

@@ -2,7 +2,6 @@
 
 use sleeve_seal::Link;
 use sleeve_wire::{Room, TAG};
-use zeroize::Zeroize;
 
 use crate::batch::{Batch, PathSample, Verdict};
 use crate::error::SessionError;
@@ -11,6 +10,7 @@ use crate::num::wide;
 use crate::session::{Ended, Session};
 use crate::time::Instant;
 use crate::transmit::Fill;
+use crate::wipe::wipe;
 
 /// Sealed bytes kept allocated while there is nothing to send.
 const KEPT: usize = 64 * 1024;
@@ -48,7 +48,7 @@ pub struct Tunnel {
 
 impl Drop for Outbox {
     fn drop(&mut self) {
-        self.bytes.zeroize();
+        wipe(&mut self.bytes);
     }
 }
 
@@ -160,6 +160,12 @@ impl Tunnel {
         }
     }
 
+    /// Bytes of memory that the tunnel has allocated, its fixed part apart.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        self.out.bytes.capacity() + self.session.memory()
+    }
+
     /// Bytes that the carrier's kernel should hold unsent at most.
     #[must_use]
     pub fn unsent_max(&self) -> usize {
@@ -200,6 +206,7 @@ impl Tunnel {
         let out = &mut self.out;
         if out.open == 0 {
             out.room = self.batch.record_plaintext();
+            self.session.quantum = i32::try_from(out.room).unwrap_or(i32::MAX);
         }
         let start = out.sealed + framing.prefix();
         let end = out.sealed + framing.record_len(framing.plaintext_max().min(out.room));
