@@ -4,7 +4,6 @@ use std::io;
 use std::process;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 
 use sleeve_config::Framing;
 use sleeve_lab::Options;
@@ -43,17 +42,9 @@ fn options(args: &AbArgs) -> Options {
 /// the program.
 fn end_at_interrupt(flag: &Arc<AtomicBool>) {
     let flag = Arc::clone(flag);
-    let watch = move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build();
-        let Ok(runtime) = runtime else { return };
-        runtime.block_on(async {
-            while tokio::signal::ctrl_c().await.is_ok() {
-                if flag.swap(true, Ordering::Relaxed) {
-                    process::exit(1);
-                }
-            }
-        });
-    };
-    // Where no thread can be had, an interrupt ends the program at once.
-    thread::Builder::new().name("interrupt".to_owned()).spawn(watch).ok();
+    sleeve_engine::on_interrupt(move || {
+        if flag.swap(true, Ordering::Relaxed) {
+            process::exit(1);
+        }
+    });
 }

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use rustix::net::RecvFlags;
 use sleeve_config::ServerPlan;
 use sleeve_seal::{FIRST_FIXED, ReplayFilter, Responder, recognise, replay_tag};
 use sleeve_session::{Session, Tunnel};
@@ -140,7 +141,7 @@ impl Gate {
             Ok(Err(Stranger)) | Err(_) => {
                 self.strangers.set(self.strangers.get() + 1);
                 debug!(strangers = self.strangers.get(), "a stranger's connection is held");
-                sink(&mut stream, deadline).await;
+                sink(&stream, deadline).await;
                 None
             }
         }
@@ -213,16 +214,18 @@ struct Proven {
 
 /// Reads and throws away until the deadline, then ends in an orderly way: neither when nor how
 /// depends on what was sent.
-async fn sink(stream: &mut TcpStream, deadline: Instant) {
+async fn sink(stream: &TcpStream, deadline: Instant) {
     let mut scratch = vec![0; 16 * 1024];
     loop {
         let at = (Instant::now() + SINK_EVERY).min(deadline);
         tokio::time::sleep_until(at).await;
         let mut taken = 0;
         while taken < SINK_BYTES {
-            match stream.try_read(&mut scratch) {
-                Ok(0) | Err(_) => break,
-                Ok(len) => taken += len,
+            // Asked of the kernel itself: the runtime does not see what lies below the low-water
+            // mark, and bytes left unread would make the end a reset.
+            match rustix::net::recv(&*stream, &mut scratch[..], RecvFlags::DONTWAIT) {
+                Ok((0, _)) | Err(_) => break,
+                Ok((len, _)) => taken += len,
             }
         }
         if at == deadline {

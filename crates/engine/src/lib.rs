@@ -35,4 +35,4 @@ mod timer;
 pub use crowd::Totals;
 pub use daemon::Daemon;
 pub use error::EngineError;
-pub use run::run;
+pub use run::{on_interrupt, run};

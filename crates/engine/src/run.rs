@@ -47,6 +47,20 @@ pub fn run(plan: Plan) -> Result<(), EngineError> {
     })
 }
 
+/// Calls `told` at each interrupt from the keyboard, from a thread of its own, until the process
+/// ends. Without a thread, an interrupt ends the process at once, as ever.
+pub fn on_interrupt(mut told: impl FnMut() + Send + 'static) {
+    let watch = move || {
+        let Ok(runtime) = Builder::new_current_thread().enable_io().build() else { return };
+        runtime.block_on(async {
+            while tokio::signal::ctrl_c().await.is_ok() {
+                told();
+            }
+        });
+    };
+    drop(std::thread::Builder::new().name("interrupt".to_owned()).spawn(watch));
+}
+
 /// Many connections need many descriptors; what the hard limit allows is for the operator to say.
 fn raise_descriptor_limit() {
     let limit = getrlimit(Resource::Nofile);

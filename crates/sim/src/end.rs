@@ -110,6 +110,9 @@ impl End {
         });
         let late = around.rng.range(0, around.recipe.timer_late_us);
         self.turn_at = at.0.saturating_add(late);
+        if around.incoming.can_read() {
+            self.turn_at = around.now + 1;
+        }
         Ok(())
     }
 
@@ -142,16 +145,16 @@ impl End {
                 continue;
             }
             match news {
-                News::Readable => self.tunnel.mark_readable(id),
+                News::Readable => self.tunnel.mark_readable(id, bench!(self, around)),
                 News::Writable => {
                     self.tunnel.handle_writable(id, bench!(self, around), now);
-                    self.tunnel.mark_readable(id);
+                    self.tunnel.mark_readable(id, bench!(self, around));
                 }
                 News::Connected => {
                     self.plains.dialled(id, uid);
                     let session = self.tunnel.session_mut();
                     session.handle_connected(id, bench!(self, around), now);
-                    self.tunnel.mark_readable(id);
+                    self.tunnel.mark_readable(id, bench!(self, around));
                 }
                 News::Refused(reason) => {
                     around.ledger.end(uid, self.side).refused = Some(reason);
@@ -272,8 +275,9 @@ impl End {
         let settings = session.settings();
         let (side, ledger) = (self.side, &mut *around.ledger);
         ledger.check(session.live() <= settings.max_streams, || format!("I15: side {side}"));
-        ledger.check(ledger.held[side] <= settings.max_streams, || {
-            format!("I15: side {side} holds {} connections", ledger.held[side])
+        let held = ledger.held[side];
+        ledger.check(held <= settings.max_streams, || {
+            format!("I15: side {side} holds {held} connections")
         });
         let promised = session.promised();
         ledger.check(promised <= settings.receive_pool, || {

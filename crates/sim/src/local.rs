@@ -305,7 +305,7 @@ impl Local for Bench<'_> {
         self.plains.conns[id.index()] = None;
     }
 
-    fn is_dead(&mut self, id: StreamId) -> bool {
+    fn is_dead(&mut self, id: StreamId, _drained: bool) -> bool {
         let side = self.side;
         let Some(conn) = self.held(id, "is_dead") else { return true };
         let (uid, dead) = (conn.uid, conn.dead);

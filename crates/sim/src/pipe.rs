@@ -86,6 +86,8 @@ pub(crate) struct Pipe {
     pub(crate) ended: bool,
     /// The fault has happened.
     pub(crate) harmed: bool,
+    /// Bytes from here on may be others than those that were sent.
+    changed_at: u64,
 }
 
 impl Pipe {
@@ -105,6 +107,7 @@ impl Pipe {
             queueing_us: 0,
             ended: false,
             harmed: false,
+            changed_at: u64::MAX,
         }
     }
 
@@ -220,14 +223,22 @@ impl Pipe {
         {
             self.harmed = true;
             let place = (fault.at - from) as usize;
+            // A missing byte may be the same as the next one; eight in a row are not.
+            self.changed_at = fault.at + 8;
             match fault.harm {
                 Harm::Cut => {
                     bytes.truncate(place);
                     self.unsent.clear();
                     self.ended = true;
                 }
-                Harm::Flip => bytes[place] ^= 1 << (fault.at % 8),
-                Harm::Repeat => bytes.extend_from_within(place..),
+                Harm::Flip => {
+                    self.changed_at = fault.at;
+                    bytes[place] ^= 1 << (fault.at % 8);
+                }
+                Harm::Repeat => {
+                    self.changed_at = self.left + 8;
+                    bytes.extend_from_within(place..);
+                }
                 Harm::Drop => {
                     bytes.remove(place);
                 }
@@ -238,7 +249,7 @@ impl Pipe {
 
     /// Whether a changed byte can be among those below `offset`.
     pub(crate) fn is_changed_below(&self, offset: u64) -> bool {
-        self.harmed && self.fault.is_some_and(|f| f.at < offset && f.harm != Harm::Cut)
+        self.changed_at < offset
     }
 
     /// What the sender's kernel says, if the way back takes `back_us`.

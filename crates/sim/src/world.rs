@@ -241,7 +241,9 @@ impl World {
     fn wake(&mut self, side: usize) {
         let late = self.rng.range(0, self.recipe.turn_late_us);
         let end = &mut self.ends[side];
-        end.turn_at = end.turn_at.min(self.now + late);
+        if end.over.is_none() {
+            end.turn_at = end.turn_at.min(self.now + late);
+        }
     }
 
     fn tell(&mut self, side: usize, id: StreamId, uid: u64, news: News) {

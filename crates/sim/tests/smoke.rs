@@ -1,3 +1,4 @@
+//! Many seeds, for a quick look.
 #[test]
 fn smoke() {
     let n: u64 = std::env::var("N").ok().and_then(|s| s.parse().ok()).unwrap_or(50);
