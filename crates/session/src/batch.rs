@@ -90,6 +90,13 @@ impl Batch {
         self.rate.map_or(UNSENT_MAX, |rate| carried(rate, UNSENT_US).clamp(least, UNSENT_MAX))
     }
 
+    /// Bytes that a stream may send before the next one's turn: a record, or, where the path
+    /// carries more in the time that small data may wait, a share of that. Data of one stream
+    /// that stay together are read and written by fewer system calls at the far side.
+    pub(crate) fn quantum(&self) -> usize {
+        self.record_plaintext().max(self.unsent_max() / 4)
+    }
+
     /// Whether a record with that many bytes of frames needs no decision.
     pub(crate) fn is_full(&self, plaintext: usize) -> bool {
         self.framing == Framing::Adaptive && plaintext >= SEGMENT

@@ -13,9 +13,6 @@ use crate::wipe::wipe;
 
 /// Acknowledgements wait this long for a record that goes out anyway.
 const ACKNOWLEDGE_US: u64 = 100_000;
-/// Data of at least this many bytes go to the plain connection as they are; smaller ones of
-/// one stream are gathered first, since a copy is cheaper than a system call.
-const GATHER_BELOW: usize = 4096;
 /// Gathered data are written at this length.
 const RUN_MAX: usize = 64 * 1024;
 
@@ -206,12 +203,9 @@ impl Session {
         if dropped {
             return Ok(());
         }
-        if self.run_of.is_none() && bytes.len() >= GATHER_BELOW {
-            self.deliver(id, bytes, local, now);
-        } else {
-            self.run_of = Some(id);
-            self.run.extend_from_slice(bytes);
-        }
+        // A copy is cheaper than a system call that wakes the reader for a part.
+        self.run_of = Some(id);
+        self.run.extend_from_slice(bytes);
         Ok(())
     }
 

@@ -46,8 +46,7 @@ pub struct Session {
     free: BinaryHeap<Reverse<u32>>,
     pub(crate) live: u32,
     pub(crate) schedule: Schedule,
-    /// Bytes that a stream may send before the next one's turn: what a record holds at the
-    /// path's present rate, so that a turn is one read.
+    /// Bytes that a stream may send before the next one's turn.
     pub(crate) quantum: i32,
     /// Streams that owe frames, each once.
     pub(crate) owing: VecDeque<StreamId>,

@@ -150,13 +150,14 @@ impl Tunnel {
     pub fn sent(&mut self, len: usize) {
         let out = &mut self.out;
         out.sent = (out.sent + len).min(out.sealed);
-        if out.sent == out.sealed {
-            if out.open > 0 {
-                let prefix = self.session.settings.framing.prefix();
-                out.bytes.copy_within(out.sealed..out.sealed + prefix + out.open, 0);
-            }
+        let prefix = self.session.settings.framing.prefix();
+        let end = if out.open > 0 { out.sealed + prefix + out.open } else { out.sealed };
+        // On a carrier that is never written empty the rest moves as well, when the move costs no
+        // more than what was written: the outbox would grow without end otherwise.
+        if out.sent >= end - out.sent || out.sent == out.sealed {
+            out.bytes.copy_within(out.sent..end, 0);
+            out.sealed -= out.sent;
             out.sent = 0;
-            out.sealed = 0;
         }
     }
 
@@ -206,7 +207,7 @@ impl Tunnel {
         let out = &mut self.out;
         if out.open == 0 {
             out.room = self.batch.record_plaintext();
-            self.session.quantum = i32::try_from(out.room).unwrap_or(i32::MAX);
+            self.session.quantum = i32::try_from(self.batch.quantum()).unwrap_or(i32::MAX);
         }
         let start = out.sealed + framing.prefix();
         let end = out.sealed + framing.record_len(framing.plaintext_max().min(out.room));

@@ -15,9 +15,12 @@
 #![forbid(unsafe_code)]
 
 mod app;
+mod bed;
 mod end;
+pub mod hostile;
 mod ledger;
 mod local;
+mod model;
 mod pipe;
 mod recipe;
 mod rng;
